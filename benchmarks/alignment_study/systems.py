@@ -126,7 +126,8 @@ class ModelStudy:
         )
         seconds = time.process_time() - start
         passes = {None: "", 1: ", once"}.get(learning.epochs, f", {learning.epochs} times")
-        about = f"{len(pairs):,} pairs{passes}, seed {learning.seed}"
+        rounds = done.layers[0].trained.rounds
+        about = f"{len(pairs):,} pairs{passes}, {rounds} rounds, seed {learning.seed}"
         yield from self._scored(
             "layer", [about] * len(done.layers), use_layer=True, seconds=seconds
         )

@@ -20,7 +20,7 @@ from relakit.clean.filter import FilterJob
 from relakit.clean.filter_files import CALIBRATION, SCORES
 from relakit.clean.filter_settings import CalibrationSettings, FilterSettings
 from relakit.clean.measures import RANKED, column_badness
-from relakit.clean.score import ScoreSettings
+from relakit.clean.score import SCORING, ScoreSettings
 from relakit.clean.score_table import Numbers, ScoreTable
 from relakit.data.noise_draw import CLEAN
 from relakit.data.parallel_files import ParallelFiles
@@ -74,6 +74,7 @@ def measure(material: Material, models: Models, work: Path, *, eflomal: bool) ->
             name: _separations(numbers, labels, noisy) for name, numbers in badness.items()
         },
         words=_words(noisy, fitted.unsupported),
+        scoring=SCORING,
         machine=describe_machine(),
     )
 

@@ -21,6 +21,7 @@ from filter_study.measure import (
 )
 from filter_study.records import FilterRecord, Separation, read_filter_records
 from relakit.clean.measures import RANKED
+from relakit.clean.score import SCORING
 from relakit.files.writing import write_whole
 from relakit.reproduce.markdown import table
 
@@ -36,6 +37,10 @@ column is bold.
 """
 OTHERS: Final = (WORD_ALIGNMENT, BICLEANER)
 MEASURES: Final = (CALIBRATED_CLEAN, CALIBRATED_SELF, *RANKED, *OTHERS)
+EARLIER: Final = (
+    "Scored by an earlier version, which may have found other words unsupported and have given "
+    "other probabilities."
+)
 LABELS: Final = {"A": "misaligned", "L": "wrong language", "E": "errors in the translation"}
 """The meaning of the labels that people gave."""
 
@@ -99,7 +104,10 @@ def _section(record: FilterRecord) -> list[str]:
         if name in record.separations
     ]
     headings = ["", *(kind if kind == ANY else LABELS.get(kind, kind) for kind in kinds)]
-    parts = [f"{record.models}. Pairs: {counts}. {record.machine.cpu}.\n", table(headings, rows)]
+    about = f"{record.models}. Pairs: {counts}. {record.machine.cpu}."
+    if record.scoring != SCORING:
+        about += f" {EARLIER}"
+    parts = [f"{about}\n", table(headings, rows)]
     if record.words is not None:
         words = record.words
         parts.append(

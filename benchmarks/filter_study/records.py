@@ -41,6 +41,8 @@ class FilterRecord:
     separations: dict[str, dict[str, Separation]]
     """By the score that ranks the pairs, then by kind of noise"""
     words: WordScores | None = None
+    scoring: int | None = None
+    """The `SCORING` of the version that scored the pairs; None: it was not recorded"""
     machine: Machine
 
 

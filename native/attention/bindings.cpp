@@ -160,6 +160,8 @@ void bind(nb::module_& m) {
         nb::arg("least_to_screen"), nb::arg("most_to_fetch"));
   m.def("has_screening", [](const std::string& isa) { return find_kernels(isa).has_screening; },
         nb::arg("isa"));
+  m.def("vector_width", [](const std::string& isa) { return find_kernels(isa).width; },
+        nb::arg("isa"));
   m.def("multiply_and_add",
         [](const std::string& isa, std::int64_t times) {
           return find_kernels(isa).multiply_and_add(times);

@@ -14,6 +14,7 @@ struct Kernels {
   void (*backward)(BackwardJob* jobs, std::int64_t count, int threads);
   ThresholdsByType* thresholds;  // must not change while kernels run
   bool has_screening;
+  int width;  // floats in a vector
   // Isolated parts (speed.inc.h). Both return the number of floating-point operations they did.
   double (*multiply_and_add)(std::int64_t times);
   double (*score_products)(std::int64_t queries, std::int64_t keys, std::int64_t dim,

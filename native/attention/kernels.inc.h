@@ -92,8 +92,8 @@ void backward(BackwardJob* jobs, std::int64_t count, int threads) {
 // The table of these kernels, under the name that users know. It is built at compile time because
 // other files use it when they are initialised.
 constexpr Kernels kernels_called(const char* isa) {
-  return {isa, forward, backward, &thresholds, Screen::kIsAvailable, multiply_and_add,
-          score_products};
+  return {isa,    forward,          backward,      &thresholds, Screen::kIsAvailable,
+          kWidth, multiply_and_add, score_products};
 }
 
 }  // namespace

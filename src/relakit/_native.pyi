@@ -131,6 +131,9 @@ def set_attention_thresholds(
 def has_screening(isa: str) -> bool:
     """Whether scores are screened in integers; without, two of the thresholds mean nothing."""
 
+def vector_width(isa: str) -> int:
+    """How many floats a vector has; few queries are served best if heads fill whole vectors."""
+
 def multiply_and_add(isa: str, times: int) -> float:
     """The most that the processor can multiply and add; returns the number of operations."""
 

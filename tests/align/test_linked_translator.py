@@ -1,6 +1,7 @@
 """Translations with links and with markup, line by line."""
 
 from collections.abc import Iterator
+from itertools import repeat
 
 import pytest
 from random_models import random_model
@@ -159,3 +160,24 @@ def test_entities_within_words_are_translated_as_text(
     assert escaped.hypothesis.text.startswith("A&B")
     assert escaped.text.startswith("A&amp;B")
     assert plain.text.startswith("A&B")
+
+
+@pytest.mark.parametrize("window", [1, 2, 100])
+def test_nothing_is_lost_before_an_error(
+    translator: Translator, aligner: Aligner, window: int
+) -> None:
+    linked = LinkedTranslator(translator, links=aligner)
+    lines = source_lines(LINES, keep_markup=False)
+    stream = linked.stream(lines, window=window, prefixes=repeat("The "), **OPTIONS)
+    found = [next(stream) for _ in LINES]
+    assert found == linked.translate(LINES, prefixes=["The "] * len(LINES), **OPTIONS)
+    with pytest.raises(ValueError, match="there are 5 lines, but more prefixes"):
+        next(stream)
+
+
+def test_texts_and_prefixes_are_lists_of_one_length(translator: Translator) -> None:
+    linked = LinkedTranslator(translator)
+    with pytest.raises(ValueError, match="must be a list of sentences, got a single string"):
+        linked.translate("The old man")
+    with pytest.raises(ValueError, match="there are 5 texts and 6 prefixes"):
+        linked.translate(LINES, prefixes=["The"] * 6)

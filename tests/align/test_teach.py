@@ -2,8 +2,9 @@
 
 import dataclasses
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from planted_links import linked, planted_pairs, planted_tokenizer
@@ -12,9 +13,11 @@ from random_models import random_model
 from relakit.align import teach
 from relakit.align.aligner import Aligner
 from relakit.align.choice import AlignmentChoice, ChosenOn, read_choice, write_choice
+from relakit.align.layer import AlignmentLayer
 from relakit.align.settings import LAYER_FILE, LAYER_WEIGHTS
 from relakit.align.teach import AlignerTraining, train_aligners
-from relakit.align.train_layer import LayerSettings
+from relakit.align.train_layer import LayerSettings, TrainedLayer
+from relakit.analysis.gold import GoldAlignment
 from relakit.analysis.pairs import AnalysisPair
 from relakit.model import ModelAbout, load_model, save_model
 from relakit.model.description import WEIGHTS_FILE
@@ -70,13 +73,18 @@ def trained(folder: Path) -> dict[str, object]:
     return content
 
 
-def test_two_models_teach_each_other(folders: tuple[Path, Path]) -> None:
+def test_two_models_teach_each_other(
+    folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     stages: list[str] = []
     told: Callable[[str, int, int | None], None] = lambda stage, done, total: stages.append(stage)  # noqa: E731
+    monkeypatch.setattr(teach, "why_not_kept", lambda scores, rivals: None)  # however bad
     result = train_aligners(request(folders, files=("a", "b")), told)
     assert [layer.folder for layer in result.layers] == list(folders)
     assert result.left_out == 0
-    assert list(dict.fromkeys(stages)) == ["links", "training 1 of 2", "training 2 of 2"]
+    parts = ["links", "training 1 of 2", "training 2 of 2"]
+    expected = [f"round {number} of 3: {part}" for number in (1, 2, 3) for part in parts]
+    assert list(dict.fromkeys(stages)) == expected
     for folder, other in (folders, folders[::-1]):
         about = trained(folder)
         assert about["by"] == "two models"
@@ -92,7 +100,7 @@ def test_a_model_that_was_replaced_meanwhile(folders: tuple[Path, Path]) -> None
     second = folders[1] / WEIGHTS_FILE
 
     def replace_it(stage: str, done: int, total: int | None) -> None:
-        if stage == "training 1 of 2":
+        if stage == "round 3 of 3: training 1 of 2":
             second.write_bytes((folders[0] / WEIGHTS_FILE).read_bytes())
 
     with pytest.raises(ValueError, match=r"xx-en has got other weights since it was read"):
@@ -124,6 +132,107 @@ def test_links_of_a_file_are_learnt_in_both_directions(folders: tuple[Path, Path
         assert isinstance(scores, dict)
         assert (scores["against"], scores["pairs"]) == ("gold", 30)
         assert scores["aer"] < 0.1
+
+
+class Rounds:
+    """Watches who teaches in each round, on how many pairs, and what is trained."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.teachers: list[tuple[str, int]] = []
+        self.settings: list[LayerSettings] = []
+        self.layers: list[AlignmentLayer] = []
+        train_layer = teach.train_layer
+
+        def watched_links(
+            forward: Aligner, backward: Aligner, pairs: Sequence[AnalysisPair]
+        ) -> Any:
+            for aligner in (forward, backward):
+                assert aligner.layer is None or aligner.layer in self.layers[-2:]
+            self.teachers.append(("heads" if forward.layer is None else "layers", len(pairs)))
+            return [pair.gold for pair in pairs]
+
+        def watched_training(*arguments: Any) -> TrainedLayer:
+            self.settings.append(arguments[3])
+            self.layers.append((trained := train_layer(*arguments)).layer)
+            return trained
+
+        monkeypatch.setattr(teach, "links_of_two_models", watched_links)
+        monkeypatch.setattr(teach, "train_layer", watched_training)
+        monkeypatch.setattr(teach, "why_not_kept", lambda scores, rivals: None)
+
+
+def test_layers_teach_the_next_ones(
+    folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(teach, "PAIRS_TO_TEACH", 40)
+    rounds = Rounds(monkeypatch)
+    train_aligners(request(folders, both=False))
+    assert rounds.teachers == [("heads", 40), ("layers", 40), ("layers", 60)]
+    assert len(rounds.layers) == 5, "that of the second model only teaches"
+    assert trained(folders[0])["rounds"] == 3
+    assert trained(folders[0])["pairs"] == 54, "a tenth was held out"
+    assert not (folders[1] / LAYER_FILE).exists()
+
+
+def test_layers_that_find_nothing_do_not_teach(
+    folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rounds = Rounds(monkeypatch)
+    monkeypatch.setattr(teach, "why_not_kept", lambda scores, rivals: "it finds no link")
+    stages: list[str] = []
+    train_aligners(request(folders), lambda stage, done, total: stages.append(stage))
+    assert rounds.teachers == [("heads", 60), ("heads", 60)]
+    assert {stage[:12] for stage in stages} == {"round 1 of 3", "round 3 of 3"}
+    assert trained(folders[0])["rounds"] == 1
+
+
+def test_layers_that_agree_on_nothing_do_not_teach(
+    folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rounds = Rounds(monkeypatch)
+    find_links = teach.links_of_two_models
+    nothing = GoldAlignment(frozenset())
+
+    def none_of_layers(forward: Aligner, *others: Any) -> Any:
+        found = find_links(forward, *others)
+        return found if forward.layer is None else [nothing] * len(list(found))
+
+    monkeypatch.setattr(teach, "links_of_two_models", none_of_layers)
+    train_aligners(request(folders, rounds=2))
+    assert [who for who, _ in rounds.teachers] == ["heads", "layers", "heads"]
+    assert trained(folders[0])["rounds"] == 1
+
+
+def test_one_round(folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds = Rounds(monkeypatch)
+    train_aligners(request(folders, rounds=1))
+    assert rounds.teachers == [("heads", 60)]
+    assert trained(folders[0])["rounds"] == 1
+
+
+def test_teachers_see_fewer_pairs_and_leave_their_time_to_others(
+    folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(teach, "PAIRS_TO_TEACH", 81)
+    monkeypatch.setattr("time.monotonic", lambda: 0.0)
+    rounds = Rounds(monkeypatch)
+    train_aligners(request(folders, settings=LayerSettings(minutes=6, update_tokens=512)))
+    assert [some.epochs for some in rounds.settings] == [2, 2, 2, 2, None, None], "of 54 pairs"
+    assert [some.minutes for some in rounds.settings] == [1, 6 / 5, 6 / 4, 2, 3, 6]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rounds": 0}, "rounds must be at least 1, got 0"),
+        ({"rounds": 2, "by_links": True}, "rounds must be 1, got 2"),
+    ],
+)
+def test_rounds_that_make_no_sense(
+    changes: dict[str, object], message: str, folders: tuple[Path, Path]
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        train_aligners(request(folders, **changes))
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,10 @@ def test_what_is_no_link(item: str, tmp_path: Path) -> None:
 def test_a_file_that_counts_from_0_read_as_from_1(tmp_path: Path) -> None:
     path = tmp_path / "gold"
     path.write_text("1-1 0-2\n")
-    with pytest.raises(ValueError, match=r"line 1: '0-2' has a word below 1.* counted from 0"):
+    with pytest.raises(
+        ValueError,
+        match=r"line 1: '0-2' has a word below 1.* counts from 0, say so: --gold-first 0",
+    ):
         list(read_pharaoh(path, first=1))
 
 

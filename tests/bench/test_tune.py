@@ -126,3 +126,19 @@ def test_screening_is_not_compared_where_there_is_none(monkeypatch: pytest.Monke
         "most_to_fetch",
     ]
     assert tuning.best.least_to_screen == tuning.built_in.least_to_screen
+
+
+@pytest.mark.parametrize("isa", NATIVE.usable_isas())
+def test_fetching_is_compared_only_where_something_is_fetched(
+    isa: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RELAKIT_CPU_ISA", isa)
+    monkeypatch.setattr("relakit.bench.tune.PRODUCT_SIZES", (32,))
+    monkeypatch.setattr("relakit.bench.tune.NONZEROS", (10, 90))
+    settings = AttentionSettings(rounds=1, threads=1)
+    width = NATIVE.vector_width(isa)
+    for dim, expected in ((width, True), (width + 1, False)):
+        tuning = tune(settings, length=16, heads=1, dim=dim, batch=1)
+        compared = [x.threshold for x in tuning.comparisons]
+        assert ("most_to_fetch" in compared) is expected
+    assert tuning.best.most_to_fetch == tuning.built_in.most_to_fetch

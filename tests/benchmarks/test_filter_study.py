@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,17 @@ import filtering
 from filter_study import downstream, material
 from filter_study.material import LABELLED, Material
 from filter_study.measure import ANY, BICLEANER, CALIBRATED_CLEAN, CALIBRATED_SELF, inserted_words
-from filter_study.page import make_page
-from filter_study.records import read_filter_records
+from filter_study.page import EARLIER, make_page
+from filter_study.records import (
+    FilterRecord,
+    Separation,
+    read_filter_records,
+    with_earlier_row,
+    write_filter_record,
+)
+from relakit.analysis.estimate import Estimate
+from relakit.bench.machine import describe_machine
+from relakit.clean.score import SCORING
 from relakit.data.generated import generate_pairs
 from relakit.data.languages import LanguagePair
 from relakit.data.tokenizer import learn_tokenizer
@@ -68,6 +78,8 @@ def test_planted_noise(model: Path, tmp_path: Path) -> None:
     page = (tmp_path / "results" / "filtering.md").read_text(encoding="utf-8")
     assert page == make_page([record])
     assert f"| {CALIBRATED_CLEAN} |" in page
+    assert EARLIER not in page
+    assert EARLIER in make_page([replace(record, scoring=SCORING - 1)])
 
 
 def test_pairs_that_people_have_judged(model: Path, tmp_path: Path) -> None:
@@ -145,3 +157,28 @@ def test_downstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "not with no --set; give the same settings as then" in str(other.exception)
     unchanged = downstream.read_downstream(tmp_path / "results" / "filtering-downstream.json")
     assert unchanged == found
+
+
+def test_a_row_that_was_not_measured_again_is_kept(tmp_path: Path) -> None:
+    """At its place, the last, and only if it is about the same pairs."""
+
+    def record(auc: float, *measures: str, pairs: int = 9) -> FilterRecord:
+        found = {"inserted": Separation(auc=Estimate(value=auc, low=auc, high=auc), precision=0.5)}
+        return FilterRecord(
+            study="generated",
+            models="two",
+            pairs={"clean": pairs},
+            separations=dict.fromkeys(measures, found),
+            machine=describe_machine(),
+        )
+
+    new = record(0.8, "null rate")
+    assert with_earlier_row(tmp_path, new, "eflomal") == new, "there is no earlier one"
+    write_filter_record(tmp_path, record(0.7, "eflomal", "null rate"))
+    kept = with_earlier_row(tmp_path, new, "eflomal")
+    aucs = {name: kinds["inserted"].auc.value for name, kinds in kept.separations.items()}
+    assert list(aucs.items()) == [("null rate", 0.8), ("eflomal", 0.7)]
+    other = record(0.8, "null rate", pairs=10)
+    assert with_earlier_row(tmp_path, other, "eflomal") == other
+    measured = record(0.9, "eflomal", "null rate")
+    assert with_earlier_row(tmp_path, measured, "eflomal") == measured

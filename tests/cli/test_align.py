@@ -3,8 +3,10 @@
 import gzip
 import io
 import json
+import os
 import sys
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from model_folders import TEXTS, write_model
@@ -343,3 +345,23 @@ def test_a_worker_elsewhere_finds_the_models(
     settings = AlignSettings(model=Path("model"), choice=choice, reverse=Path("back"))
     described = settings.description({}).settings["settings"]
     assert (described["model"], described["reverse"]) == (str(model), str(tmp_path / "back"))
+
+
+@pytest.mark.parametrize("command", ["aer", "align"])
+def test_gold_through_a_pipe(
+    model: Path, text: tuple[Path, Path], tmp_path: Path, command: str
+) -> None:
+    """It is read once if its format is known."""
+    (tmp_path / "links").write_text("0-0\n\n0-0\n\n")
+    os.mkfifo(tmp_path / "gold")
+    writing = Thread(target=(tmp_path / "gold").write_text, args=("0-0\n\n1-1\n\n",), daemon=True)
+    writing.start()
+    given = {
+        "aer": ("--hypothesis", tmp_path / "links"),
+        "align": (model, "--source", text[0], "--target", text[1], "--select"),
+    }
+    gold = ("--gold", tmp_path / "gold", "--gold-format", "pharaoh")
+    status, out, errors = run(command, *given[command], *gold)
+    assert status == 0, errors
+    if command == "aer":
+        assert "4 pairs, 2 links, 2 sure ones" in out

@@ -48,6 +48,7 @@ def test_models(place: Path, typed: str, expected: list[str]) -> None:
 def test_models_at_home(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(place))
     assert complete_model("~/mo") == ["~/models/en-de"]
+    assert complete_model("~nobody-of-that-name/mo") == []
 
 
 def test_a_large_disk_is_not_searched(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

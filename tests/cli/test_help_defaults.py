@@ -3,7 +3,7 @@
 import pytest
 from typer.testing import CliRunner
 
-from relakit.align.settings import ENOUGH_PAIRS, MOST_EPOCHS
+from relakit.align.settings import ENOUGH_PAIRS, MOST_EPOCHS, PAIRS_TO_TEACH, ROUNDS
 from relakit.align.teach import AlignerTraining
 from relakit.align.train_layer import LayerSettings
 from relakit.analysis import AnalysisSettings, BootstrapSettings
@@ -50,6 +50,7 @@ PAIR_TOKENS = f"[default: {HELD_OUT_TOKENS}, or as many as fit into {4 * PAIR_WE
         ("train-aligner", f"no --valid-source. [default: {AlignerTraining.held_out}]"),
         ("train-aligner", f"[default: {MOST_EPOCHS}, but one that ends after {ENOUGH_PAIRS:,}"),
         ("train-aligner", f"order of pairs. [default: {LayerSettings.seed}]"),
+        ("train-aligner", f"at most {PAIRS_TO_TEACH:,} pairs. [default: {ROUNDS}; with --links 1]"),
         ("translate", f"Most tokens of a line. [default: {HELD_OUT_TOKENS}, or the longest"),
     ],
 )

@@ -56,7 +56,7 @@ def test_from_recipe_to_model(recipe: str, tmp_path: Path) -> None:
     assert f"model: {out / 'model'}" in text
     assert sorted(path.name for path in out.iterdir()) == [
         "checkpoints", "corpus", "log.jsonl", "model", "recipe.json", "result.json",
-        "tensorboard", "text",
+        "tensorboard", "text", "text.json",
     ]  # fmt: skip
     result = json.loads((out / "result.json").read_text(encoding="utf-8"))
     assert result["updates"] == 5

@@ -1,4 +1,5 @@
 import math
+import random
 from collections import Counter
 
 import pytest
@@ -28,6 +29,28 @@ def drawn(count: int, **options: object) -> Counter[int]:
 def test_a_low_temperature_takes_the_likeliest(temperature: float) -> None:
     assert drawn(20, temperature=temperature) == {0: 20}
     assert drawn(20, temperature=temperature, top_p=0.9) == {0: 20}
+
+
+def test_half_precision_is_that_of_the_model_alone() -> None:
+    """Between bfloat16 numbers are differences that are none."""
+    log_probabilities = torch.tensor([[-(2.0**-9), -1.0]], dtype=torch.bfloat16)
+    settings = SearchSettings(sample=True, temperature=0.2)
+    share = 1 / (1 + math.exp((2.0**-9 - 1) / 0.2))
+    for above, expected in ((-1e-9, 0), (1e-9, 1)):
+        number = Fixed(share + above)
+        found = draw(log_probabilities, torch.zeros(1, 1), settings, [number])
+        assert found.tokens.item() == expected
+
+
+class Fixed(random.Random):
+    """Draws what it was made with."""
+
+    def __init__(self, number: float) -> None:
+        super().__init__()
+        self._number = number
+
+    def random(self) -> float:
+        return self._number
 
 
 @pytest.mark.parametrize(

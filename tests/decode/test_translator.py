@@ -1,5 +1,6 @@
 import json
 from collections.abc import Iterator
+from itertools import repeat
 from pathlib import Path
 
 import pytest
@@ -153,6 +154,17 @@ def test_a_prefix_for_each(translator: Translator) -> None:
         translator.translate(LINES, prefixes=["x"])
     with pytest.raises(ValueError, match="there are 3 prefixes, but more lines"):
         list(translator.translate_stream(LINES, prefixes=["x"] * 3, window=2, max_length=9))
+
+
+@pytest.mark.parametrize("window", [1, 4, 100])
+def test_more_prefixes_than_lines(translator: Translator, window: int) -> None:
+    """An error, but only when everything is translated."""
+    options = {"window": window, "max_length": 5}
+    stream = translator.translate_stream(LINES, prefixes=repeat("Die"), **options)
+    found = [next(stream) for _ in LINES]
+    assert found == list(translator.translate_stream(LINES, prefixes=["Die"] * 6, **options))
+    with pytest.raises(ValueError, match="there are 6 lines, but more prefixes"):
+        next(stream)
 
 
 def test_samples_do_not_depend_on_windows(translator: Translator) -> None:

@@ -4,6 +4,7 @@ import fnmatch
 import gzip
 import io
 import json
+import os
 import shutil
 import stat
 import struct
@@ -104,6 +105,11 @@ def copy(path: str, to: str) -> Break:
             shutil.copy(folder / path, folder / to)
 
     return do
+
+
+def pipe(path: str) -> Break:
+    """Make a named pipe, which nobody writes to: whoever reads from it waits for ever."""
+    return lambda folder: os.mkfifo(folder / path)
 
 
 def link(path: str, to: str) -> Break:

@@ -2,7 +2,7 @@
 
 import json
 
-from fault_rows import Row, append, cut, overwrite, put, put_gzip, row, set_json, usage
+from fault_rows import Row, append, cut, overwrite, pipe, put, put_gzip, row, set_json, usage
 
 ALIGN = "align model --source text.en --target text.de --output links"
 GIVEN = f"{ALIGN} --layer 1"
@@ -16,6 +16,7 @@ TMX = f"<?xml version='1.0'?>\n{{}}<tmx><body>\n{UNIT.format('&haha;')}\n</body>
 CHOICE = json.dumps({"layer": 0, "heads": [0], "reading": "normal", "chosen": {"by": "given"}})
 JOB = {"format": "relakit-job", "version": 1, "facts": {"command": "score"}}
 PART = b'{"bytes": 2, "sha256": "x", "counts": {}}\n1\n'
+TWICE = "links are read twice, which a pipe or a device does not allow; put them into a file, plain, gzip or zstd"
 NO_LINK = (
     "write SOURCE-TARGET for a sure one (3-4), SOURCE?TARGET or SOURCEpTARGET for a possible one"
 )
@@ -173,6 +174,24 @@ ROWS: tuple[Row, ...] = (
     row("aer: no such gold", "aer --gold none --hypothesis gold", "none: there is no such file"),
     row("aer: no such links", "aer --gold gold --hypothesis none", "none: there is no such file"),
     row("aer: a folder", "aer --gold corpus --hypothesis gold", "corpus is a folder; name a file"),
+    row(
+        "aer: gold through a pipe, in whatever format",
+        "aer --gold pipe --hypothesis gold",
+        f"--gold pipe is no regular file: {TWICE}, or name their format with --gold-format",
+        pipe("pipe"),
+    ),
+    row(
+        "aer: gold through a pipe for two files",
+        "aer --gold pipe --gold-format pharaoh --hypothesis gold --hypothesis gold",
+        f"--gold pipe is no regular file: {TWICE}",
+        pipe("pipe"),
+    ),
+    row(
+        "align: gold through a pipe, in whatever format",
+        f"{SELECT} --gold pipe",
+        f"--gold pipe is no regular file: {TWICE}, or name their format with --gold-format",
+        pipe("pipe"),
+    ),
     row("aer: links that are text", AER.replace("links", "text.en"), f"text.en, line 1: 'the' is not a link; {NO_LINK}"),
     row(
         "aer: fewer lines",

@@ -94,6 +94,11 @@ ROWS: tuple[Row, ...] = (
         "samples must be at least 1, got 0",
     ),
     row(
+        "evaluate: more draws than fit into memory, before anything is translated",
+        "evaluate model --source text.en --reference text.de --baseline text.en --samples 99999999999 --output out.de",
+        "comparing 3 lines with 99,999,999,999 samples would need about ... of memory, this machine has ...; draw fewer samples, or compare fewer lines",
+    ),
+    row(
         "evaluate: a line that is too long for the model",
         "evaluate model --source text.en --reference text.de --max-tokens 2 --too-long error",
         "text.en, line 1: it has more than 2 tokens; split it, allow more with --max-tokens, or choose --too-long crop or skip",

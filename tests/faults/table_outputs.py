@@ -26,7 +26,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "translate: the model",
         f"{TRANSLATE} model",
-        "--output model is also MODEL model, which would be overwritten; choose another name",
+        "model cannot be written: it is a folder; name a file",
     ),
     row(
         "translate: a part of the model",

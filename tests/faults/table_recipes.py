@@ -31,6 +31,11 @@ ROWS: tuple[Row, ...] = (
         "recipe.toml is not UTF-8 (byte 0xff at position 6): it is no recipe",
         put("recipe.toml", b"a = '\xff'"),
     ),
+    row(
+        "the home of nobody",
+        f"{SET} data.prepared=~nobody-of-that-name/corpus",
+        "~nobody-of-that-name/corpus is not a prepared corpus: it has no corpus.json; make one with `relakit prepare`",
+    ),
     row("no TOML", TRAIN, "recipe.toml is no valid TOML: ...", put("recipe.toml", "[data\n")),
     row(
         "a key twice",

@@ -1,6 +1,6 @@
 """Runs: --out, --resume, checkpoints, `relakit average`, `relakit demo`."""
 
-from fault_rows import Row, cut, put, remove, row, set_header, set_json, usage
+from fault_rows import Row, cut, overwrite, put, remove, replace, row, set_header, set_json, usage
 
 RESUME = "train --resume --out run"
 AVERAGE = "average run --out out"
@@ -246,6 +246,29 @@ ROWS: tuple[Row, ...] = (
         cut("run/checkpoints/update-0000002/weights.safetensors", 999),
     ),
     row(
+        "average: a checkpoint with a broken state",
+        AVERAGE,
+        "run/checkpoints/update-0000004/state.json does not hold the state of a training run",
+        put("run/checkpoints/update-0000004/state.json", "[]"),
+        remove("run/model"),
+    ),
+    row(
+        "average: another corpus for two vocabularies",
+        AVERAGE,
+        "prepared/tokenizer.json is of another corpus than run was trained on; put the corpus that it was trained on back into prepared",
+        overwrite("prepared/train.target.tokens", 0, b"\x09\x01"),
+        replace("run/recipe.json", '"vocabulary": "joint"', '"vocabulary": "separate"'),
+        remove("run/model"),
+    ),
+    row(
+        "average: no tokenizers for two vocabularies",
+        AVERAGE,
+        "the tokenizer of run is not where it was, in prepared/tokenizer.json; put the corpus that it was trained on back into prepared",
+        remove("prepared"),
+        replace("run/recipe.json", '"vocabulary": "joint"', '"vocabulary": "separate"'),
+        remove("run/model"),
+    ),
+    row(
         "average: a checkpoint without weights",
         AVERAGE,
         "run/checkpoints/update-0000002/weights.safetensors is missing",
@@ -254,7 +277,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "average: no tokenizer",
         AVERAGE,
-        "the tokenizer of run is not where it was, in prepared/tokenizer.json; name it with --tokenizer",
+        "the tokenizer of run is not where it was, in prepared/tokenizer.json; name the run's tokenizer with --tokenizer",
         remove("prepared"),
         remove("run/model"),
     ),

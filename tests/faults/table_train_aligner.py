@@ -1,6 +1,6 @@
 """`relakit train-aligner`, and alignment layers in model directories."""
 
-from fault_rows import Row, put, row, usage
+from fault_rows import Row, pipe, put, row, usage
 
 TRAIN = "train-aligner model --source text.en --target text.de"
 AGAIN = "train it again with relakit train-aligner, or delete it"
@@ -26,6 +26,12 @@ ROWS: tuple[Row, ...] = (
     ),
     row("no time", f"{TRAIN} --minutes 0", "--minutes must be above 0, got 0.0"),
     row("no number of minutes", f"{TRAIN} --minutes nan", "--minutes must be above 0, got nan"),
+    row(
+        "links through a pipe",
+        f"{TRAIN} --links pipe --links-format pharaoh",
+        "--links pipe is no regular file: links are read twice, which a pipe or a device does not allow; put them into a file, plain, gzip or zstd",
+        pipe("pipe"),
+    ),
     row(
         "words of another kind",
         f"{TRAIN} --words letters",
@@ -62,6 +68,11 @@ ROWS: tuple[Row, ...] = (
         "held out twice",
         f"{TRAIN} --held-out 1 --valid-source text.en --valid-target text.de",
         "--held-out and --valid-source exclude each other; give one",
+    ),
+    row(
+        "links that are given, in many rounds",
+        f"{TRAIN} --links gold --rounds 2",
+        "--links gold gives the same links in every round; leave --rounds 2 out",
     ),
     row(
         "links to learn from, and none for the exam",

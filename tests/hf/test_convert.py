@@ -151,6 +151,14 @@ def test_attention_outside_of_the_interface_is_named() -> None:
 def test_other_models_are_refused() -> None:
     with pytest.raises(TypeError, match=r"got Transformer; relakit.convert_attention converts"):
         relakit.hf.convert(nn.Transformer(8, 2, 1, 1, 8, batch_first=True))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"got str; relakit.convert_attention converts"):
+        relakit.hf.convert("bert")  # type: ignore[arg-type]
+
+
+def test_a_model_inside_another_is_named() -> None:
+    model, _ = small("bert")
+    with pytest.raises(TypeError, match=r"got Sequential; convert its part '1', which is one"):
+        relakit.hf.convert(nn.Sequential(nn.Identity(), model))  # type: ignore[arg-type]
 
 
 def test_convert_attention_and_capture_say_what_to_call() -> None:

@@ -18,6 +18,7 @@ from transformers import (
 )
 
 import relakit.hf
+from relakit.hf.model_folder import load_model
 
 
 def trained(model: Any) -> Any:
@@ -112,6 +113,31 @@ def test_weights_of_another_conversion_are_refused(
     count = 4 if attention == "softmax" else 2  # a gain and a gate, or the gate alone
     with pytest.raises(ValueError, match=rf"has weights for {count} .* does not have, .*norm.gate"):
         relakit.hf.from_pretrained(tmp_path, model_class)
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"architectures": ["BertTokenizer"]}, "BertTokenizer is no model class of transformers"),
+        ({"architectures": ["logging"]}, "logging is no model class of transformers"),
+        ({"architectures": ["Nothing"]}, "names the class 'Nothing', which transformers does not"),
+        ({"architectures": None}, "names the class '', which transformers does not"),
+        # Errors of all kinds, from transformers and from Python
+        ({"hidden_size": "many"}, "^the config of .* cannot be read: "),
+        ({"id2label": [1]}, "^the config of .* cannot be read: "),
+        ({"dtype": "float12"}, "^the config of .* cannot be read: "),
+        ({"hidden_size": 0}, "cannot be loaded: "),
+        ({"num_attention_heads": 0}, "cannot be loaded: "),
+        ({"hidden_act": "none"}, "cannot be loaded: "),
+    ],
+    ids=str,
+)
+def test_a_broken_config(changes: dict[str, Any], problem: str, tmp_path: Path) -> None:
+    saved("bert", tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**config, **changes}))
+    with pytest.raises(ValueError, match=problem):
+        load_model(tmp_path)
 
 
 def test_models_with_configs_inside(tmp_path: Path) -> None:

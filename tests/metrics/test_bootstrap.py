@@ -3,9 +3,11 @@ import random
 
 import pytest
 
-from relakit.metrics.bleu import bleu_score, corpus_score
+from relakit import limits
+from relakit.metrics import settings
+from relakit.metrics.bleu import bleu_score, corpus_score, make_metric
 from relakit.metrics.bootstrap import paired_bootstrap
-from relakit.metrics.settings import METRIC_NAMES
+from relakit.metrics.settings import METRIC_NAMES, MetricName, checked_draws
 
 WORDS = ("the", "a", "dog", "runs", "sleeps", "in", "house", "old", "young", "sees", "and", "or")
 
@@ -80,3 +82,27 @@ def test_differing_counts() -> None:
         paired_bootstrap(BAD[1:], GOOD, REFERENCES)
     with pytest.raises(ValueError, match="samples must be at least 1, got 0"):
         paired_bootstrap(BAD, GOOD, REFERENCES, samples=0)
+
+
+@pytest.mark.parametrize("name", METRIC_NAMES)
+def test_what_is_kept_of_a_line(name: MetricName) -> None:
+    kept = make_metric(name)._extract_corpus_statistics(GOOD[:2], [REFERENCES[:2]])
+    assert [len(line) for line in kept] == [settings._COUNTS[name]] * 2
+
+
+@pytest.mark.parametrize(
+    ("metrics", "fitting"),
+    [(["TER"], 100), (["BLEU"], 33), (["TER", "chrF++", "BLEU"], 15)],
+    ids=str,
+)
+def test_draws_must_fit_into_memory(
+    metrics: list[MetricName], fitting: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is of a number in 8 bytes and of the metric's numbers in 4."""
+    monkeypatch.setattr(limits, "machine_memory", lambda: 16 * 120 * 100)
+    assert checked_draws(fitting, 120, metrics) == fitting
+    expected = rf"comparing 120 lines with {fitting + 1} samples would need about .* of memory"
+    with pytest.raises(ValueError, match=expected):
+        checked_draws(fitting + 1, 120, metrics)
+    with pytest.raises(ValueError, match=expected):
+        paired_bootstrap(BAD, GOOD, REFERENCES, metrics=metrics, samples=fitting + 1)

@@ -220,6 +220,20 @@ def test_where_is_asked_as_in_convert_attention():
     assert len(relakit.calibrate(model, batches(), where="twin")) == 1
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_function_gets_the_attention_module_and_not_its_core(compiled):
+    model = nn.Sequential(OneCore(), TwoCores())
+    if compiled:
+        model[0] = torch.compile(model[0], backend="eager")
+    asked = {}
+    relakit.calibrate(model, batches(), where=lambda *of: not asked.update([of]))
+    assert {name: type(module) for name, module in asked.items()} == {
+        "0": OneCore,
+        "1.self_core": relakit.AttentionCore,
+        "1.cross_core": relakit.AttentionCore,
+    }
+
+
 @pytest.mark.parametrize(
     ("attention", "inputs", "where", "message"),
     [

@@ -91,6 +91,8 @@ BAD_SPECS = {
     "activation": ({"activation": "tanh"}, "unknown activation 'tanh'; choose one of softmax"),
     "threshold": ({"threshold": "free"}, "a number or 'learned', got 'free'"),
     "threshold tensor": ({"threshold": torch.zeros(4)}, "a number or 'learned', got tensor"),
+    "eps of 0": ({"norm_eps": 0.0}, "norm_eps must be a finite number of at least 1e-37, got 0.0"),
+    "tiny eps": ({"norm_eps": 1e-38}, "norm_eps must be a .* of at least 1e-37, got 1e-38"),
     "eps": ({"norm_eps": -1.0}, "norm_eps must be a finite number of at least 1e-37, got -1.0"),
     "gate": ({"gate": "yes"}, "gate must be True, False or None, got 'yes'"),
     "infinite threshold": (

@@ -226,10 +226,12 @@ def test_autocast_keeps_the_norm_exact(norm: Any) -> None:
         ((-4,), {}, "dim"),
         ((4,), {"eps": -1e-8}, "eps"),
         ((4,), {"eps": math.nan}, "eps"),
+        ((4,), {"eps": 0.0}, "eps must be a finite number of at least 1e-37, got 0"),
+        ((4,), {"eps": 1e-38}, "eps must be a finite number of at least 1e-37, got 1e-38"),
         ((4,), {"init": "zeros"}, "zeros"),
         ((4,), {"init": "xavier", "fan": 0}, "fan"),
     ],
-    ids=["dim=0", "dim<0", "eps<0", "eps=nan", "init", "fan=0"],
+    ids=["dim=0", "dim<0", "eps<0", "eps=nan", "eps=0", "tiny eps", "init", "fan=0"],
 )
 @every_norm
 def test_bad_arguments(

@@ -254,6 +254,13 @@ def test_a_scale_that_some_backends_would_ignore(scale: torch.Tensor, problem: s
     assert relakit.attention(query, query, query, scale=torch.tensor(0.5)).equal(expected)  # type: ignore[arg-type]
 
 
+def test_a_dropout_that_is_a_tensor() -> None:
+    query = torch.randn(1, 3, 4, 8)
+    rate = torch.tensor(0.5, requires_grad=True)
+    with pytest.raises(TypeError, match=r"dropout_p must be a .* that requires a gradient$"):
+        relakit.attention(query, query, query, dropout_p=rate)  # type: ignore[arg-type]
+
+
 def test_values_with_more_dimensions_than_query_and_key() -> None:
     query, key = torch.randn(2, 2, 8), torch.randn(2, 7, 8)
     value = torch.randn(2, 2, 7, 8)

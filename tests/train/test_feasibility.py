@@ -12,7 +12,7 @@ from relakit.data.parallel_files import ParallelFiles
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.data.prepared_writer import PrepareSettings, prepare
 from relakit.train.dry_run import dry_run
-from relakit.train.feasibility import check_batches, check_model, warn_of_short_run
+from relakit.train.feasibility import check_batches, check_corpus, check_model, warn_of_short_run
 from relakit.train.recipe_file import make_recipe
 from relakit.train.run import read_recipe, run_training
 
@@ -150,3 +150,16 @@ class TestLanguages:
         assert (kept.data.source, kept.data.target) == ("de", "en")
         run_training(recipe, folder, resume=True)  # the same recipe still fits
         run_training(None, folder, resume=True)
+
+
+def test_searches_larger_than_memory(
+    corpus: PreparedCorpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the validation, and those at the end, which may have a wider beam."""
+    monkeypatch.setattr(limits, "machine_memory", lambda: 16 << 20)
+    for settings in ({"beam": 900}, {"final_beam": 900}):
+        recipe = recipe_of(corpus, validation={"bleu": True, **settings})
+        with pytest.raises(ValueError, match=r"a search with a beam of 900 .* would need about"):
+            check_corpus(recipe, corpus, CPU)
+        without = recipe_of(corpus, validation={"bleu": False, **settings})
+        check_corpus(without, corpus, CPU)

@@ -19,7 +19,7 @@ from relakit.analysis.long_pairs import longest_pair
 from relakit.analysis.pairs import AnalysisPair
 from relakit.data.tokenizer_pair import Tokenizers
 from relakit.decode.long_lines import default_max_tokens
-from relakit.decode.settings import DEVICE
+from relakit.decode.settings import DEVICE, known_device
 from relakit.files.reading import file_digest
 from relakit.model import ModelAbout, Transformer
 from relakit.model.description import WEIGHTS_FILE, read_description
@@ -45,6 +45,7 @@ class LoadedModel:
         Raises:
             OSError, ValueError: it is broken, or the device cannot be used.
         """
+        known_device(device)
         check_usable(torch.device(device))
         described = read_description(folder)
         described.check_tokenizers()

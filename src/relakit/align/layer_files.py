@@ -22,7 +22,8 @@ AGAIN: Final = "train it again with relakit train-aligner, or delete it"
 
 Teacher: TypeAlias = Literal["two models", "one model", "links"]
 """What a layer learnt from. ``two models``: links on which the attention of both directions agrees.
-``one model``: words that attend most to each other in this model. ``links``: a file of links."""
+``one model``: words that attend most to each other in this model. ``links``: a file of links. After
+the first round, the attention is that of the layers of the round before."""
 
 
 class LayerScores(BaseModel):
@@ -55,6 +56,8 @@ class LayerTrained(BaseModel):
     pairs: int
     epochs: float
     seed: int
+    rounds: int = 1
+    """How often layers were trained; from the second time on, they learnt from those before"""
     scores: LayerScores
     relakit: str = ""
     """The version that trained it"""

@@ -13,7 +13,7 @@ from relakit.align.markup_placing import Sentence
 from relakit.align.markup_writing import MarkedTranslation, put_back
 from relakit.align.source_lines import SourceLine, source_lines
 from relakit.decode.settings import WINDOW, SearchOptions
-from relakit.decode.translator import Hypothesis, Translator
+from relakit.decode.translator import Hypothesis, Translator, check_texts
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # comes with pydantic; part of Python since 3.11
@@ -90,8 +90,7 @@ class LinkedTranslator:
             prefixes: what each translation begins with, without markup.
             **options: as for `Translator.translate_nbest`.
         """
-        if isinstance(texts, str):
-            raise ValueError("texts must be a list of sentences, got a single string")
+        check_texts(texts, prefixes)
         lines = source_lines(texts, keep_markup=self._markup is not None)
         return list(self.stream(lines, prefixes=prefixes, **options))
 
@@ -117,8 +116,14 @@ class LinkedTranslator:
         found = self.translator.translate_stream(
             texts(), window=window, prefixes=prefixes, **options
         )
-        while hypotheses := list(islice(found, window)):
+        error = None
+        while error is None:
+            hypotheses, error = _up_to(window, found)
+            if not hypotheses:
+                break
             yield from self._finish([waiting.popleft() for _ in hypotheses], hypotheses)
+        if error is not None:  # not before: nothing that was translated may be lost
+            raise error
 
     def _finish(
         self, lines: Sequence[SourceLine], hypotheses: Sequence[list[Hypothesis]]
@@ -171,3 +176,15 @@ class LinkedTranslator:
                 for one, links in zip(hypotheses[number], several, strict=True)
             ]
         return found
+
+
+def _up_to(
+    count: int, found: Iterator[list[Hypothesis]]
+) -> tuple[list[list[Hypothesis]], Exception | None]:
+    """The next few, and the error if one comes before all of them."""
+    taken: list[list[Hypothesis]] = []
+    try:
+        taken.extend(islice(found, count))
+    except Exception as error:
+        return taken, error
+    return taken, None

@@ -18,6 +18,11 @@ HELD_OUT: Final = 500
 ENOUGH_PAIRS: Final = 100_000
 """How many pairs a layer sees in its training, each as often as it takes."""
 MOST_EPOCHS: Final = 10
+ROUNDS: Final = 3
+"""How often layers are trained where links come from models: first on those of the heads, then on
+those of the layers before."""
+PAIRS_TO_TEACH: Final = 20_000
+"""The most pairs in all rounds but the last, whose layers only teach."""
 LAYER_SEED: Final = 1
 ALONE: Final = "alone"
 """Counts pairs that were computed one by one, as this processor rounds differently in a batch."""

@@ -1,5 +1,6 @@
 """Train alignment layers on parallel text, and put them into their models' directories."""
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -12,11 +13,17 @@ import numpy as np
 from relakit.align.aligner import WINDOW, Aligner, fits_into
 from relakit.align.choice import AlignmentChoice, read_choice, write_choice
 from relakit.align.choosing import LoadedModel, choose
-from relakit.align.layer import save_layer
+from relakit.align.layer import AlignmentLayer, save_layer
 from relakit.align.layer_files import LayerTrained, Teacher
 from relakit.align.lessons import Lesson, links_of_two_models, make_lessons
 from relakit.align.rivals import Rival, find_rivals, why_not_kept
-from relakit.align.settings import HELD_OUT, PAIRS_TO_CHOOSE_ON, PAIRS_TO_KEEP_A_CHOICE
+from relakit.align.settings import (
+    HELD_OUT,
+    PAIRS_TO_CHOOSE_ON,
+    PAIRS_TO_KEEP_A_CHOICE,
+    PAIRS_TO_TEACH,
+    ROUNDS,
+)
 from relakit.align.train_layer import Exam, LayerSettings, TrainedLayer, train_layer
 from relakit.analysis.gold import GoldAlignment
 from relakit.analysis.pairs import AnalysisPair, Pairs
@@ -25,6 +32,8 @@ from relakit.decode.settings import DEVICE
 
 LARGEST_SHARE: Final = 0.1
 """Largest share of the pairs that may be held out."""
+_LEAST_MINUTES: Final = 1e-3
+"""What is left of the time at the least: enough for one update of each layer."""
 
 _Course: TypeAlias = tuple[Sequence[Lesson], Exam]
 """What a layer learns from, and what it is examined on."""
@@ -49,6 +58,9 @@ class AlignerTraining:
     """Pairs to examine the layers on; None: some of ``pairs`` are held out. If the valid pairs have
     gold links, these decide."""
     held_out: int = HELD_OUT
+    rounds: int | None = None
+    """How often layers are trained, from the second time on by those before. None: `ROUNDS`, but
+    with ``by_links`` once: those links do not change."""
     files: tuple[str, ...] = ()
     """Where all pairs come from, for the record"""
     settings: LayerSettings
@@ -58,10 +70,22 @@ class AlignerTraining:
     force: bool = False
     """Keep layers even if they are worse than what is already there"""
 
+    @property
+    def all_rounds(self) -> int:
+        """How often layers are trained."""
+        return self.rounds or (1 if self.by_links else ROUNDS)
+
     def check(self) -> None:
-        """Raise ValueError if links are wanted from pairs that have none."""
+        """Raise ValueError if links are wanted from pairs without, or rounds make no sense."""
+        if self.rounds is not None and self.rounds < 1:
+            raise ValueError(f"rounds must be at least 1, got {self.rounds}")
         if not self.by_links:
             return
+        if self.all_rounds > 1:
+            raise ValueError(
+                "by_links learns from links that are given, and they are the same in every round: "
+                f"rounds must be 1, got {self.rounds}"
+            )
         if not _have_gold(self.pairs):
             raise ValueError("by_links learns from gold links, but none of the pairs has any")
         if self.valid is not None and not _have_gold(self.valid):
@@ -74,6 +98,12 @@ class AlignerTraining:
 
 def _have_gold(pairs: Pairs) -> bool:
     return any(pair.gold is not None for pair in pairs)
+
+
+def _have_links(course: _Course) -> bool:
+    """Whether there is something to learn, and to be examined on."""
+    lessons, exam = course
+    return all(any(len(lesson.sure) for lesson in some) for some in (lessons, exam.lessons))
 
 
 @dataclass(frozen=True)
@@ -116,8 +146,9 @@ def train_aligners(
     """
     request.check()
     teaching = _Teaching(request, progress)
+    teaching.train_teachers()
     directions = teaching.lessons()
-    trained = [teaching.train(number, *lessons) for number, lessons in enumerate(directions)]
+    trained = teaching.train(directions)
     results = [
         teaching.result(number, layer, exam)
         for number, (layer, (_, exam)) in enumerate(zip(trained, directions, strict=True))
@@ -143,22 +174,36 @@ class _Teaching:
         self.members = [LoadedModel.load(folder, request.device) for folder in folders]
         limits = [member.max_tokens for member in self.members]
         self.max_tokens = min(limits) if request.max_tokens is None else request.max_tokens
+        self.round = 1
+        """The round that is under way"""
+        self.minutes = 0.0
+        """How long layers were trained"""
         self.left_out = 0
         self.learnt = 0
         self.known = [read_choice(member.folder, member.model.config) for member in self.members]
         """The heads that were chosen before"""
         self.choices = self.known if request.by_links else self._choices()
-        self.aligners = [
-            Aligner(
-                member.model,
-                member.tokenizers,
-                choice,
-                max_tokens=self.max_tokens,
-                name=str(member.folder),
-            )
-            for member, choice in zip(self.members, self.choices, strict=True)
-            if not request.by_links
-        ]
+        self.teachers: list[list[Aligner]] = []
+        """One for each model in each round that had some; none if the links are given"""
+        if not request.by_links:
+            heads = zip(self.members, self.choices, strict=True)
+            self.teachers.append([self._aligner(member, choice=choice) for member, choice in heads])
+
+    def _aligner(
+        self,
+        member: LoadedModel,
+        *,
+        choice: AlignmentChoice | None = None,
+        layer: AlignmentLayer | None = None,
+    ) -> Aligner:
+        return Aligner(
+            member.model,
+            member.tokenizers,
+            choice,
+            layer=layer,
+            max_tokens=self.max_tokens,
+            name=str(member.folder),
+        )
 
     @property
     def _has_gold(self) -> bool:
@@ -171,12 +216,45 @@ class _Teaching:
             return "links"
         return "one model" if self.request.reverse is None else "two models"
 
+    @property
+    def _is_last_round(self) -> bool:
+        return self.round == self.request.all_rounds
+
+    @property
+    def _layers(self) -> int:
+        """How many layers this round trains."""
+        return len(self.members) if self.request.both or not self._is_last_round else 1
+
+    def train_teachers(self) -> None:
+        """All rounds but the last: layers that teach those of the next round.
+
+        They find more links than heads do, and better ones, so their pupils learn more.
+        """
+        while not self._is_last_round:
+            trained = self.train(self.lessons())
+            if any(why_not_kept(layer.scores, rivals=()) for layer in trained):
+                self.round = self.request.all_rounds  # the teachers so far are better
+                return
+            layers = zip(self.members, trained, strict=True)
+            self.teachers.append([self._aligner(member, layer=one.layer) for member, one in layers])
+            self.round += 1
+
     def lessons(self) -> list[_Course]:
-        """For each direction, what a layer learns from, and its exam."""
-        lessons = self._make("links", self.request.pairs, known=self.request.by_links)
+        """For each layer that this round trains, what it learns from, and its exam."""
+        courses = self._courses()
+        while len(self.teachers) > 1 and not all(_have_links(course) for course in courses):
+            self.teachers.pop()  # these agree on nothing
+            courses = self._courses()
+        return courses
+
+    def _courses(self) -> list[_Course]:
+        self.left_out = 0
+        layers, known = self._layers, self.request.by_links
+        most = None if self._is_last_round else PAIRS_TO_TEACH
+        lessons = self._make("links", self.request.pairs, layers, known=known, most=most)
         valid = self.request.valid
         if valid is not None:
-            exams = self._make("links of the exam", valid, known=self._has_gold)
+            exams = self._make("links of the exam", valid, layers, known=self._has_gold)
             kind: Final = "gold" if self._has_gold else "teacher"
             directions = zip(lessons, exams, strict=True)
             found: list[_Course] = [(some, Exam(test, kind)) for some, test in directions]
@@ -185,22 +263,46 @@ class _Teaching:
         self.learnt = len(found[0][0])
         return found
 
-    def train(self, number: int, lessons: Sequence[Lesson], exam: Exam) -> TrainedLayer:
+    def train(self, courses: Sequence[_Course]) -> list[TrainedLayer]:
+        """Train the layers of this round."""
+        return [self._train(number, *course) for number, course in enumerate(courses)]
+
+    def _train(self, number: int, lessons: Sequence[Lesson], exam: Exam) -> TrainedLayer:
         """Train a layer for a model; models are numbered from 0."""
         settings = self.request.settings
-        layers = len(self.members) if self.request.both else 1
+        if not self._is_last_round:
+            settings = replace(settings, epochs=settings.passes(len(lessons), PAIRS_TO_TEACH))
         if settings.minutes is not None:
-            settings = replace(settings, minutes=settings.minutes / layers)
-        stage = "training" if layers == 1 else f"training {number + 1} of {layers}"
+            # What teachers do not need is left for the layers after them.
+            left = max(settings.minutes - self.minutes, _LEAST_MINUTES)
+            settings = replace(settings, minutes=left / self._layers_to_train(number))
+        stage = "training" if self._layers == 1 else f"training {number + 1} of {self._layers}"
         member = self.members[number]
+        start = time.monotonic()
         with blamed_on(str(member.folder)):
-            return train_layer(
+            trained = train_layer(
                 member.model,
                 lessons,
                 exam,
                 settings,
-                lambda done, total: self.progress(stage, done, total),
+                lambda done, total: self._tell(stage, done, total),
             )
+        self.minutes += (time.monotonic() - start) / 60
+        return trained
+
+    def _layers_to_train(self, number: int) -> int:
+        """How many layers there are to train from this one on, in this round and those after it."""
+        in_last_round = len(self.members) if self.request.both else 1
+        rounds_after = self.request.all_rounds - self.round
+        if rounds_after == 0:
+            return in_last_round - number
+        return len(self.members) * rounds_after - number + in_last_round
+
+    def _tell(self, stage: str, done: int, total: int | None) -> None:
+        rounds = self.request.all_rounds
+        self.progress(
+            stage if rounds == 1 else f"round {self.round} of {rounds}: {stage}", done, total
+        )
 
     def result(self, number: int, layer: TrainedLayer, exam: Exam) -> LayerResult:
         """What was trained for a model, and how what it had before did in the same exam."""
@@ -230,15 +332,18 @@ class _Teaching:
             pairs=self.learnt,
             epochs=round(layer.epochs, 3),
             seed=self.request.settings.seed,
+            rounds=max(len(self.teachers), 1),
             scores=layer.scores,
             relakit=version("relakit"),
         )
 
-    def _make(self, stage: str, pairs: Pairs, *, known: bool) -> list[list[Lesson]]:
-        """Lessons for each direction that gets a layer."""
-        made: list[list[Lesson]] = [[] for _ in (self.members if self.request.both else [0])]
-        done, total = 0, len(pairs)
-        usable = self._usable(pairs)
+    def _make(
+        self, stage: str, pairs: Pairs, layers: int, *, known: bool, most: int | None = None
+    ) -> list[list[Lesson]]:
+        """Lessons for each of the first layers, on so many pairs."""
+        made: list[list[Lesson]] = [[] for _ in range(layers)]
+        done, total = 0, len(pairs) if most is None else min(len(pairs), most)
+        usable = islice(self._usable(pairs), most)
         while window := list(islice(usable, WINDOW)):
             links = [pair.gold or GoldAlignment(frozenset()) for pair in window]
             if not known:
@@ -250,18 +355,19 @@ class _Teaching:
                 other = self.members[1].tokenizers
                 made[1] += make_lessons(other, turned, back, are_complete=known)
             done += len(window)
-            self.progress(stage, done, total)
+            self._tell(stage, done, total)
         if not made[0]:
             raise ValueError(
-                f"none of {total:,} pairs has words on both sides and at most "
+                f"none of {len(pairs):,} pairs has words on both sides and at most "
                 f"{self.max_tokens:,} tokens on each"
             )
         return made
 
     def _links(self, pairs: Sequence[AnalysisPair]) -> Iterator[GoldAlignment]:
-        if len(self.aligners) == 1:
-            return self.aligners[0].mutual_links(pairs)
-        forward, backward = self.aligners
+        teachers = self.teachers[-1]
+        if len(teachers) == 1:
+            return teachers[0].mutual_links(pairs)
+        forward, backward = teachers
         return links_of_two_models(forward, backward, pairs)
 
     def _hold_out(self, lessons: Sequence[Lesson]) -> _Course:

@@ -64,9 +64,9 @@ class LayerSettings:
             if value is not None and not 0 < value < math.inf:
                 raise ValueError(f"{name} must be a number above 0, got {value}")
 
-    def passes(self, pairs: int) -> int:
-        """How many passes to make over this many pairs."""
-        return self.epochs or min(MOST_EPOCHS, math.ceil(ENOUGH_PAIRS / pairs))
+    def passes(self, pairs: int, enough: int = ENOUGH_PAIRS) -> int:
+        """How many passes to make over this many pairs, so that enough are seen."""
+        return self.epochs or min(MOST_EPOCHS, math.ceil(enough / pairs))
 
     def rate(self, progress: float, dim: int) -> float:
         """The learning rate after this share of the training: linear, up and then down."""

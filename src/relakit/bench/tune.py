@@ -115,7 +115,7 @@ def tune(
         length: number of queries and keys; also the longest at which screening is tried. A single
             query, as in decoding, has `KEYS_PER_LENGTH` times as many keys.
         heads: number of heads.
-        dim: features per head.
+        dim: features per head; fetching is compared only if they fill whole vectors.
         batch: number of sequences, but for the single query; None for the usual number.
         dtype: dtype of the inputs; the products alone are always float32.
         tell: called with a description of the current step.
@@ -153,17 +153,17 @@ def tune(
             {"dense_backward": 0.0} | dense_forward,
         )
         dense_backward = crossing(backward.places, backward.ratios)
-        fetch = by_nonzeros(
-            "most_to_fetch", "decode", FETCHING, NO_FETCHING, KEYS_PER_LENGTH * length
-        )
-        best = replace(
-            built_in,
-            **dense_forward,
-            dense_backward=dense_backward,
-            most_to_fetch=crossing(fetch.places, fetch.ratios),
-        )
+        best = replace(built_in, **dense_forward, dense_backward=dense_backward)
+        fetch: tuple[Comparison, ...] = ()
+        if dim % native.vector_width(isa) == 0:  # otherwise nothing is ever fetched
+            fetch = (
+                by_nonzeros(
+                    "most_to_fetch", "decode", FETCHING, NO_FETCHING, KEYS_PER_LENGTH * length
+                ),
+            )
+            best = replace(best, most_to_fetch=crossing(fetch[0].places, fetch[0].ratios))
         if not native.has_screening(isa):
-            return Tuning(isa, peak, products, (forward, backward, fetch), built_in, best)
+            return Tuning(isa, peak, products, (forward, backward, *fetch), built_in, best)
         screen = by_nonzeros(
             "most_candidates", "forward", SCREENING | dense_forward, NO_SCREENING | dense_forward
         )
@@ -180,7 +180,7 @@ def tune(
         most_candidates=crossing(screen.places, screen.ratios),
         least_to_screen=first_to_pay(lengths, short.ratios),
     )
-    comparisons = (forward, backward, screen, short, fetch)
+    comparisons = (forward, backward, screen, short, *fetch)
     return Tuning(isa, peak, products, comparisons, built_in, best)
 
 

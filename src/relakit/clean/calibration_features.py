@@ -81,7 +81,7 @@ FEATURES: Final = (
         below="little attention to the source",
         worse="either",
     ),
-    _plain("unsupported_share", "target words that nothing in the source supports"),
+    _plain("unsupported_share", "target words that perhaps nothing in the source supports"),
     _share(
         "uncovered_share", "uncovered_words", "source_words",
         "source words that nothing in the target covers",

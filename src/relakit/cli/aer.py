@@ -68,7 +68,10 @@ def aer(
     from relakit.analysis.link_scores import score_link_files
 
     settings = BootstrapSettings(samples=samples, seed=seed)
-    right = link_file("--gold", gold, gold_format, gold_first, gold_reverse)
+    is_read_once = len(hypothesis) == 1
+    right = link_file(
+        "--gold", gold, gold_format, gold_first, gold_reverse, is_read_once=is_read_once
+    )
     for path in hypothesis:
         judged = LinkFile(
             path=path,

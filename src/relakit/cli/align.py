@@ -258,7 +258,9 @@ def align(
     if select:
         links = None
         if gold is not None:
-            links = link_file("--gold", gold, gold_format, gold_first, gold_reverse)
+            links = link_file(
+                "--gold", gold, gold_format, gold_first, gold_reverse, is_read_once=True
+            )
         request.select(files, links, limit)
         return
     if written is not None:

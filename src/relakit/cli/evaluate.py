@@ -40,7 +40,7 @@ from relakit.metrics.settings import (
     METRIC_NAMES,
     METRICS,
     SAMPLES,
-    checked_samples,
+    checked_draws,
     known_metric,
     known_tokenizer,
     tokenizer_for,
@@ -182,7 +182,7 @@ def evaluate(
         assert hypothesis is not None
         system = _read_beside(hypothesis, references)
     if baseline is not None:
-        checked_samples(samples)
+        checked_draws(samples, len(references[0].lines), metrics)
         if sources is not None and baseline.is_dir():
             languages.append(translation.describe([baseline]).about.target_language)
         else:

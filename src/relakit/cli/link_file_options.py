@@ -44,13 +44,27 @@ def refuse_without_file(
             raise ValueError(f"{option}-{name} is about the file of {option}; give it, too")
 
 
-def link_file(option: str, path: Path, format: str, first: int | None, reverse: bool) -> "LinkFile":
-    """The file that an option names, and how to read it; ValueError if that is a pipe."""
+def link_file(
+    option: str,
+    path: Path,
+    format: str,
+    first: int | None,
+    reverse: bool,
+    *,
+    is_read_once: bool = False,
+) -> "LinkFile":
+    """The file that an option names, and how to read it; ValueError for a pipe that is read twice.
+
+    ``is_read_once``: it is, unless its format has to be found first.
+    """
     from relakit.analysis.link_file import LinkFile
     from relakit.shards.cutting import check_read_twice
 
-    check_read_twice(path, "links")
-
+    if not is_read_once:
+        check_read_twice(path, "links", option=option)
+    elif format == "auto":
+        advice = f", or name their format with {option}-format"
+        check_read_twice(path, "links", option=option, advice=advice)
     return LinkFile(
         path=path,
         format=cast("GoldFormatChoice", format),

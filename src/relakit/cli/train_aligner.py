@@ -13,6 +13,8 @@ from relakit.align.settings import (
     LAYER_FILE,
     LAYER_SEED,
     MOST_EPOCHS,
+    PAIRS_TO_TEACH,
+    ROUNDS,
     WORD_RULES,
 )
 from relakit.cli.completion import complete_model
@@ -165,6 +167,16 @@ def train_aligner(
             rich_help_panel=TRAINING,
         ),
     ] = None,
+    rounds: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="How often layers are trained: first on links of the models' heads, then on those "
+            "of the layers before, which are better. All rounds but the last use at most "
+            f"{PAIRS_TO_TEACH:,} pairs. \\[default: {ROUNDS}; with --links 1]",
+            rich_help_panel=TRAINING,
+        ),
+    ] = None,
     minutes: Annotated[
         float | None,
         typer.Option(
@@ -209,7 +221,7 @@ def train_aligner(
         checked_threads("--threads", threads)
     if minutes is not None and not minutes > 0:
         raise ValueError(f"--minutes must be above 0, got {minutes}")
-    _check_options(reverse, both, links, valid_source, valid_target, gold, held_out)
+    _check_options(reverse, both, links, rounds, valid_source, valid_target, gold, held_out)
     refuse_without_file("--links", links, links_format, links_first, links_reverse)
     refuse_without_file("--gold", gold, gold_format, gold_first, gold_reverse)
     known_device(device)
@@ -247,6 +259,7 @@ def train_aligner(
         both=both and reverse is not None,
         pairs=pairs,
         by_links=links is not None,
+        rounds=rounds,
         valid=valid,
         files=tuple(str(path) for path in paths if path is not None),
         settings=LayerSettings(**{k: v for k, v in given.items() if v is not None}),  # type: ignore[arg-type]
@@ -262,6 +275,7 @@ def _check_options(
     reverse: Path | None,
     both: bool,
     links: Path | None,
+    rounds: int | None,
     valid_source: Path | None,
     valid_target: Path | None,
     gold: Path | None,
@@ -269,6 +283,10 @@ def _check_options(
 ) -> None:
     if not both and reverse is None:
         raise ValueError("--only-first is about the model of --reverse; give it, too")
+    if links is not None and rounds is not None and rounds > 1:
+        raise ValueError(
+            f"--links {links} gives the same links in every round; leave --rounds {rounds} out"
+        )
     for option, path in (("--gold", gold), ("--valid-target", valid_target)):
         if path is not None and valid_source is None:
             raise ValueError(f"{option} is about the pairs of --valid-source; give these, too")

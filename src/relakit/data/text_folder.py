@@ -13,15 +13,15 @@ VALID_NAMES: Final = ("valid", "val", "validation", "dev")
 
 
 def find_splits(
-    folder: Path, source_language: str, target_language: str
+    folder: Path, source_language: str, target_language: str, *, quiet: bool = False
 ) -> dict[str, ParallelFiles]:
     """The splits in a folder: train, valid and test, each in a file per language.
 
     File names end in the language and, if compressed, .gz or .zst. The validation set may also be
     called val, validation or dev. Whatever starts with "test" is a test set; if there are several
     (test_2016.en, test_2017.en), each split is named after its files, with _ for dots. A test set
-    that lacks a language is left out with a warning: collections of test sets often do not have all
-    of them in every language.
+    that lacks a language is left out with a warning (unless ``quiet``): collections of test sets
+    often do not have all of them in every language.
 
     Raises:
         ValueError: there is no train, train or valid lacks a language, a file exists twice, or two
@@ -38,7 +38,7 @@ def find_splits(
             f"{folder} has several validation sets: {', '.join(valid)}; name the files one by one"
         )
     splits.update(("valid", files) for files in valid.values())
-    tests = _tests(folder, source_language, target_language)
+    tests = _tests(folder, source_language, target_language, quiet)
     splits.update({"test": next(iter(tests.values()))} if len(tests) == 1 else tests)
     return splits
 
@@ -70,13 +70,14 @@ class _OneSided(ValueError):
         self.problem = problem
 
 
-def _tests(folder: Path, source: str, target: str) -> dict[str, ParallelFiles]:
+def _tests(folder: Path, source: str, target: str, quiet: bool) -> dict[str, ParallelFiles]:
     tests: dict[str, ParallelFiles] = {}
     for name in _test_names(folder, (source, target)):
         try:
             files = _pair(folder, name, source, target)
         except _OneSided as error:
-            logger.warning("%s: this test set is left out", error.problem)
+            if not quiet:
+                logger.warning("%s: this test set is left out", error.problem)
             continue
         if files is None:
             continue

@@ -35,7 +35,7 @@ def draw(
     """
     # Relative to the likeliest: a very low temperature would make -inf of all of them.
     best = log_probabilities.amax(1, keepdim=True)
-    logits = (log_probabilities - best).double() / settings.temperature
+    logits = (log_probabilities.double() - best) / settings.temperature
     columns = None
     if settings.top_k is not None or settings.top_p < 1:
         count = min(settings.top_k or logits.size(1), logits.size(1))

@@ -188,13 +188,7 @@ class Translator:
         Other arguments are as for `translate`. A text may have fewer translations: an empty text
         has one, and a short text may not have that many hypotheses.
         """
-        if isinstance(texts, str):
-            raise ValueError("texts must be a list of sentences, got a single string")
-        if prefixes is not None and len(prefixes) != len(texts):
-            raise ValueError(
-                f"there are {len(texts):,} texts and {len(prefixes):,} prefixes; each text needs "
-                "one, which may be empty"
-            )
+        check_texts(texts, prefixes)
         return self._translate(texts, SearchSettings(**options), prefixes, first=0)
 
     def translate_stream(
@@ -211,8 +205,13 @@ class Translator:
             lines: one sentence each.
             window: how many lines are read, sorted by length and translated together; with 1 every
                 line is answered before the next is read.
-            prefixes: one for each line, as for `translate`.
+            prefixes: one for each line, as for `translate`, and no more: an iterator without an end
+                will not do.
             **options: as for `translate_nbest`.
+
+        Raises:
+            ValueError: a setting cannot be; or, when as many lines are translated as have a prefix,
+                there are more lines or more prefixes.
         """
         if window < 1:
             raise ValueError(f"the window must be at least 1, got {window}")
@@ -319,6 +318,17 @@ class Translator:
             Hypothesis(text, ended.tokens, ended.score, ended.log_probability)
             for text, ended in zip(texts, found, strict=True)
         ]
+
+
+def check_texts(texts: Sequence[str], prefixes: Sequence[str] | None) -> None:
+    """Raise ValueError for a single string, and unless there is a prefix for each text or none."""
+    if isinstance(texts, str):
+        raise ValueError("texts must be a list of sentences, got a single string")
+    if prefixes is not None and len(prefixes) != len(texts):
+        raise ValueError(
+            f"there are {len(texts):,} texts and {len(prefixes):,} prefixes; each text needs "
+            "one, which may be empty"
+        )
 
 
 def _limits(

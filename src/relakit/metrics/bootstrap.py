@@ -6,11 +6,10 @@ draws. sacreBLEU makes the draws (its seed is 12345, or SACREBLEU_SEED in the en
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any
 
 from sacrebleu.significance import PairedTest
 
-from relakit.limits import check_memory
 from relakit.metrics.bleu import check_counts, make_metric
 from relakit.metrics.settings import (
     BLEU_TOKENIZER,
@@ -18,11 +17,8 @@ from relakit.metrics.settings import (
     SAMPLES,
     BleuTokenizer,
     MetricName,
-    checked_samples,
+    checked_draws,
 )
-
-BYTES_PER_DRAW: Final = 8 + 4 * 24
-"""What sacreBLEU keeps of a line that was drawn: its number, and at most 24 counts (chrF++)."""
 
 
 @dataclass(frozen=True)
@@ -73,12 +69,7 @@ def paired_bootstrap(
     """
     check_counts(baseline, *references)
     check_counts(system, *references)
-    checked_samples(samples)
-    check_memory(
-        f"comparing {len(system):,} lines with {samples:,} samples",
-        samples * len(system) * BYTES_PER_DRAW,
-        advice="draw fewer samples, or compare fewer lines",
-    )
+    checked_draws(samples, len(system), metrics)
     compared = []
     for name in metrics:
         # One at a time: sacreBLEU has its own names for metrics, and two may share one.

@@ -1,9 +1,11 @@
 """Names of metrics and tokenizers, and defaults; does not import sacreBLEU, which loads slowly."""
 
+from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias, get_args
 
 from relakit.known_names import known_name
+from relakit.limits import check_memory
 
 MetricName: TypeAlias = Literal["BLEU", "chrF", "chrF++", "TER", "tokenised BLEU"]
 METRIC_NAMES: Final[tuple[MetricName, ...]] = get_args(MetricName)
@@ -29,6 +31,10 @@ _BY_LANGUAGE: Final = MappingProxyType[str, BleuTokenizer](
 
 SAMPLES: Final = 1000
 """How many times a comparison resamples the test set."""
+_COUNTS: Final = MappingProxyType[MetricName, int](
+    {"BLEU": 10, "chrF": 18, "chrF++": 24, "TER": 2, "tokenised BLEU": 10}
+)
+"""The numbers that sacreBLEU keeps of a line."""
 
 
 def known_metric(name: str) -> MetricName:
@@ -42,10 +48,18 @@ def known_tokenizer(name: str) -> BleuTokenizer:
     return known_name("BLEU tokenizer", name, BLEU_TOKENIZERS)
 
 
-def checked_samples(samples: int) -> int:
-    """The number of draws, checked to be at least 1."""
+def checked_draws(samples: int, lines: int, metrics: Sequence[MetricName]) -> int:
+    """How many times to resample so many lines: at least once, and as often as memory allows."""
     if samples < 1:
         raise ValueError(f"samples must be at least 1, got {samples:,}")
+    # Of each line that is drawn, sacreBLEU keeps the number in 8 bytes, and all counts in 4 each.
+    # It works on one metric and one output at a time.
+    bytes_per_draw = 8 + 4 * max((_COUNTS[name] for name in metrics), default=0)
+    check_memory(
+        f"comparing {lines:,} lines with {samples:,} samples",
+        samples * lines * bytes_per_draw,
+        advice="draw fewer samples, or compare fewer lines",
+    )
     return samples
 
 

@@ -89,9 +89,9 @@ def taken_over(module: nn.Module, kind: type[Kind]) -> Kind:
     """
     if "forward" in vars(module):
         raise ValueError(
-            f"a {type(module).__name__} of the model has got a forward of its own (from hooks of "
-            "another library, for example), which would go on computing the old attention; convert "
-            "the model before that"
+            f"the {type(module).__name__} has got a forward of its own (from hooks of another "
+            "library, for example), which would go on computing the old attention; convert the "
+            "model before that"
         )
     new = kind.__new__(kind)
     new.__dict__.update(module.__dict__)

@@ -13,7 +13,13 @@ import torch
 from torch import Tensor, nn
 
 from relakit.nn.core import AttentionParts
-from relakit.nn.module_names import Where, check_patterns, is_selected, names_of_modules
+from relakit.nn.module_names import (
+    Where,
+    check_patterns,
+    is_selected,
+    modules_by_name,
+    names_of_modules,
+)
 from relakit.nn.multihead import MultiheadAttention
 from relakit.nn.norms import LayerNorm, RMSNorm
 from relakit.ops.call import AttentionCall
@@ -59,8 +65,9 @@ def calibrate(
         batches: some of the model's training data; a few thousand tokens are enough. A tensor is
             the model's only argument, a tuple or list its arguments, a mapping its keyword
             arguments.
-        where: which norms, by the name of the module that contains them, as in
-            `relakit.convert_attention`; None for all. The others are not changed.
+        where: which norms, by the attention module that contains them, as in
+            `relakit.convert_attention`; None for all. The others are not changed. If one module has
+            several `AttentionCore`, it is asked for each of them, by its own name.
 
     Returns:
         For each attention module, by name, how far its output is from softmax's. If one module has
@@ -96,21 +103,21 @@ def _chosen_norms(model: nn.Module, where: Where) -> dict[str, RMSNorm]:
     If one module has several `AttentionParts`, each goes by its own name.
     """
     modules = names_of_modules(model)
-    found: dict[RMSNorm, Sequence[str]] = {}
-    holders: dict[RMSNorm, nn.Module] = {}
+    found: dict[RMSNorm, list[str]] = {}
+    own_names: dict[RMSNorm, list[str]] = {}
     for module, names in modules.items():
         norm = getattr(module, "norm", None)
         if isinstance(norm, RMSNorm) and isinstance(module, (AttentionParts, MultiheadAttention)):
             is_part = isinstance(module, AttentionParts)  # of the attention module
             found[norm] = [name.rpartition(".")[0] for name in names] if is_part else names
-            holders[norm] = module
+            own_names[norm] = names
     times = Counter(names[0] for names in found.values())
     for norm, names in found.items():
         if times[names[0]] > 1:
-            found[norm] = modules[holders[norm]]
+            found[norm] = own_names[norm]
     for module, names in modules.items():
         if isinstance(module, RMSNorm) and module not in found:
-            found[module], holders[module] = names, module
+            found[module] = names
     if not found:
         raise ValueError(
             f"{type(model).__name__} has no attention with a norm of relakit; convert it first "
@@ -119,8 +126,11 @@ def _chosen_norms(model: nn.Module, where: Where) -> dict[str, RMSNorm]:
         )
     shown = [names[0] for names in found.values()]
     check_patterns(where, chain.from_iterable(found.values()), shown=shown)
+    by_name = modules_by_name(model)
     chosen = {
-        names[0]: norm for norm, names in found.items() if is_selected(where, names, holders[norm])
+        names[0]: norm
+        for norm, names in found.items()
+        if any(is_selected(where, [name], by_name[name]) for name in names)
     }
     if not chosen:
         raise ValueError(f"where selects none of {', '.join(shown)}")

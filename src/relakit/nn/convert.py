@@ -103,7 +103,7 @@ def convert_attention(
     for module, names in chosen:
         _check_convertible(names[0], module)
     before = set(model.parameters())
-    replacements = {module: _converted(module, spec) for module, _ in chosen}
+    replacements = {module: _converted(names[0], module, spec) for module, names in chosen}
     changed = []
     for name, module in list(model.named_modules(remove_duplicate=False)):
         if module in replacements:
@@ -133,12 +133,15 @@ def _is_known(module: nn.Module) -> bool:
     )
 
 
-def _converted(module: nn.Module, spec: AttentionSpec) -> nn.Module:
+def _converted(name: str, module: nn.Module, spec: AttentionSpec) -> nn.Module:
     adapter = adapter_for(module)
-    if adapter is None:
-        assert isinstance(module, nn.MultiheadAttention)  # `_is_known` said so
-        return MultiheadAttention.from_torch(module, spec)
-    return adapt(module, spec, adapter)
+    try:
+        if adapter is None:
+            assert isinstance(module, nn.MultiheadAttention)  # `_is_known` said so
+            return MultiheadAttention.from_torch(module, spec)
+        return adapt(module, spec, adapter)
+    except ValueError as error:
+        raise ValueError(f"{name} cannot be converted: {error}") from error
 
 
 def _passed_over(

@@ -25,6 +25,14 @@ def names_of_modules(model: nn.Module) -> dict[nn.Module, list[str]]:
     return names
 
 
+def modules_by_name(model: nn.Module) -> dict[str, nn.Module]:
+    """The model's modules by their plain names; what torch.compile has wrapped, not the wrapper."""
+    return {
+        plain_name(f"{name}.").removesuffix("."): module
+        for name, module in model.named_modules(remove_duplicate=False)
+    }
+
+
 def plain_name(name: str) -> str:
     """A module's name without torch.compile's wrappers."""
     return name.replace("_orig_mod.", "")

@@ -121,10 +121,11 @@ def _check_numbers(call: AttentionCall) -> None:
     if not 0.0 <= call.dropout_p <= 1.0:
         raise ValueError(f"dropout_p must be between 0 and 1, got {call.dropout_p}")
     if call.scale is not None:
-        _check_number("scale", call.scale, "a number, or None for dim ** -0.5")
+        advice = "; multiply the query by it instead"
+        _check_number("scale", call.scale, "a number, or None for dim ** -0.5", advice)
 
 
-def _check_number(name: str, value: object, wanted: str) -> None:
+def _check_number(name: str, value: object, wanted: str, advice: str = "") -> None:
     """Raise TypeError unless it is a number; NumPy numbers and one-element tensors count too."""
     # In this order: torch.compile cannot look up attributes of its own numbers.
     if not isinstance(value, (int, float)) and not hasattr(value, "__float__"):
@@ -132,8 +133,7 @@ def _check_number(name: str, value: object, wanted: str) -> None:
     if isinstance(value, Tensor) and (value.requires_grad or value.numel() != 1):
         raise TypeError(
             f"{name} must be {wanted}, got a tensor of {value.numel():,} elements"
-            f"{' that requires a gradient' if value.requires_grad else ''}; multiply the query by "
-            "it instead"
+            f"{' that requires a gradient' if value.requires_grad else ''}{advice}"
         )
 
 

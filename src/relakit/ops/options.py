@@ -16,7 +16,7 @@ BACKEND_NAMES: Final[tuple[BackendName, ...]] = get_args(BackendName)
 DEFAULT_EPS: Final = 1e-8
 """Added to the mean square under a norm's root, as in the authors' code."""
 SMALLEST_EPS: Final = 1e-37
-"""A smaller one would be 0 in single precision, and zeros divided by it NaN."""
+"""A smaller one may be flushed to 0 in single precision, and zeros divided by that are NaN."""
 
 _POINTWISE: Final = frozenset({"threshold", "length_exponent"})
 

@@ -72,15 +72,22 @@ class Survey:
         return self.digests[-1] if self.digests else PairDigest().value
 
 
-def check_read_twice(path: Path, what: str = "pairs") -> None:
+def check_read_twice(
+    path: Path, what: str = "pairs", *, option: str | None = None, advice: str = ""
+) -> None:
     """Raise ValueError for an input that can be read only once, such as a pipe.
 
-    ``what``: what it holds, several of them.
+    Args:
+        path: the input.
+        what: what it holds, several of them.
+        option: the command-line option that names it.
+        advice: what else to do about it than to make a file.
     """
     if path.exists() and not path.is_file() and not path.is_dir():
+        name = str(path) if option is None else f"{option} {path}"
         raise ValueError(
-            f"{path} is no regular file: {what} are read twice, which a pipe or a device does not "
-            "allow; put them into a file, plain, gzip or zstd"
+            f"{name} is no regular file: {what} are read twice, which a pipe or a device does not "
+            f"allow; put them into a file, plain, gzip or zstd{advice}"
         )
 
 

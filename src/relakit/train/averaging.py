@@ -185,14 +185,13 @@ def _tokenizers(
     if path.is_file():
         return path, load_tokenizers(path.parent)
     expected = _corpus_folder(run, recipe) / TOKENIZER_FILE
+    if recipe.data.vocabulary == "separate":
+        advice = f"put the corpus that it was trained on back into {expected.parent}"
+    else:
+        advice = "name the run's tokenizer with --tokenizer"
     if expected.is_file():
-        raise ValueError(
-            f"{expected} is of another corpus than {run} was trained on; name the run's tokenizer "
-            "with --tokenizer"
-        )
-    raise ValueError(
-        f"the tokenizer of {run} is not where it was, in {expected}; name it with --tokenizer"
-    )
+        raise ValueError(f"{expected} is of another corpus than {run} was trained on; {advice}")
+    raise ValueError(f"the tokenizer of {run} is not where it was, in {expected}; {advice}")
 
 
 def _corpus_folder(run: Path, recipe: Recipe) -> Path:
@@ -200,10 +199,15 @@ def _corpus_folder(run: Path, recipe: Recipe) -> Path:
 
 
 def _corpus(run: Path, recipe: Recipe, checkpoint: Checkpoint) -> PreparedCorpus | None:
-    """The corpus that a checkpoint was trained on, if it is still there."""
+    """The corpus that a checkpoint was trained on, if it is still there.
+
+    Raises:
+        ValueError: the checkpoint is damaged.
+    """
+    trained_on = checkpoint.state().corpus
     try:
         found = PreparedCorpus.load(_corpus_folder(run, recipe), reverse=recipe.data.reverse)
-        return found if found.fingerprint == checkpoint.state().corpus else None
+        return found if found.fingerprint == trained_on else None
     except (OSError, ValueError):
         return None
 

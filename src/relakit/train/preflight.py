@@ -61,8 +61,6 @@ def _check_data(recipe: Recipe, folder: Path) -> None:
     data, is_on_cpu = recipe.data, recipe.training.device == "cpu"
     if data.prepared is not None:
         corpus = open_corpus(data, folder / CORPUS)
-        for name in corpus.splits:
-            corpus.split(name)
         check_batch_tokens(recipe, corpus.train)
         if is_on_cpu:  # only torch knows the memory of other devices, and whether there are any
             check_corpus(recipe, corpus, None)

@@ -8,11 +8,8 @@ from pathlib import Path
 import torch
 from rich.console import Console
 
-from relakit.data.prepared_format import DOCUMENT_NAME
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.data.stages import OnStage, ignore_stage
-from relakit.data.text_folder import find_splits
-from relakit.data.tokenizer_pair import SOURCE_TOKENIZER_FILE, TOKENIZER_FILE
 from relakit.files.locks import locked
 from relakit.files.output_paths import RUN
 from relakit.files.writing import WriteError, remove_folder, sweep, write_whole
@@ -22,6 +19,7 @@ from relakit.threads import set_threads
 from relakit.train.averaging import average_weights, checkpoints_of_model
 from relakit.train.checkpoint import find_checkpoints
 from relakit.train.corpus import languages, learn_languages, open_corpus
+from relakit.train.corpus_text import is_out_of_date, note_text
 from relakit.train.distributed import World, join_world
 from relakit.train.feasibility import check_corpus, check_model, warn_of_short_run
 from relakit.train.main_process import is_main_process
@@ -105,6 +103,8 @@ def _run(
             if not has_begun:
                 _clear_other_corpus(recipe, folder)
                 _write_recipe(recipe, folder)
+                if recipe.data.prepared is None and not (folder / CORPUS).exists():
+                    note_text(recipe, folder)  # before it is read: it may change meanwhile
             with stage_bar() as on_stage:
                 corpus = open_corpus(
                     recipe.data,
@@ -171,22 +171,8 @@ def _clear_other_corpus(recipe: Recipe, folder: Path) -> None:
         return
     starts = before.model.start_from, recipe.model.start_from
     is_other = before.data != recipe.data or starts[0] != starts[1]
-    if is_other or _is_out_of_date(folder / CORPUS, recipe):
+    if is_other or is_out_of_date(recipe, folder):
         _remove_corpus(folder)
-
-
-def _is_out_of_date(corpus: Path, recipe: Recipe) -> bool:
-    """Whether the text, or the model to start from, has changed since the corpus was prepared."""
-    data, start = recipe.data, recipe.model.start_from
-    files = [] if start is None else [start / TOKENIZER_FILE, start / SOURCE_TOKENIZER_FILE]
-    try:
-        prepared = (corpus / DOCUMENT_NAME).stat().st_mtime
-        if data.folder is not None:
-            splits = find_splits(data.folder, data.source, data.target)
-            files += [path for split in splits.values() for path in split.paths]
-    except (OSError, ValueError):
-        return False  # there is no corpus yet, or its text is gone
-    return any(path.stat().st_mtime > prepared for path in files if path.exists())
 
 
 def _remove_corpus(folder: Path) -> None:

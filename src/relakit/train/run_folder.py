@@ -5,6 +5,7 @@
     OUT/recipe.json     what is trained
     OUT/text/           the generated corpus, if the recipe asks for one
     OUT/corpus/         the prepared corpus, unless the recipe names one
+    OUT/text.json       the files that it was prepared from
     OUT/checkpoints/    the last few checkpoints
     OUT/log.jsonl       every update and validation
     OUT/tensorboard/    curves, if TensorBoard is installed
@@ -22,10 +23,11 @@ RUNS: Final = "runs"
 RECIPE: Final = RUN.marker
 TEXT: Final = "text"
 CORPUS: Final = "corpus"
+CORPUS_TEXT: Final = "text.json"
 CHECKPOINTS: Final = "checkpoints"
 LOG: Final = "log.jsonl"
 CURVES: Final = "tensorboard"
 MODEL: Final = "model"
 RESULT: Final = "result.json"
 
-RUN_ENTRIES: Final = (RECIPE, TEXT, CORPUS, CHECKPOINTS, LOG, CURVES, MODEL, RESULT)
+RUN_ENTRIES: Final = (RECIPE, TEXT, CORPUS, CORPUS_TEXT, CHECKPOINTS, LOG, CURVES, MODEL, RESULT)

@@ -41,8 +41,8 @@ def test_ray_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     ("workers", "patience", "problem"),
     [
         (0, 1.0, "--workers must be at least 1, got 0"),
-        (1, 0.0, "--timeout must be above 0 and at most 1,000,000.0, got 0"),
-        (1, float("inf"), "--timeout must be above 0 and at most 1,000,000.0, got inf"),
+        (1, 0.0, "--timeout must be above 0 and at most 1,000,000, got 0"),
+        (1, float("inf"), "--timeout must be above 0 and at most 1,000,000, got inf"),
     ],
 )
 def test_impossible_settings(

@@ -34,7 +34,7 @@ const GLOSSARY = {
   },
   unsupported: {
     name: "Unsupported, uncovered",
-    text: "A target word is unsupported if it belongs to a phrase that the model did not expect; the more of its words are linked with source words, the less expected must it be. A source word is uncovered if no target word is linked with it.",
+    text: "A target word is unsupported if it belongs to a phrase that nothing in the source supports, with a probability above one half: few of its words are linked with source words, and the model finds something else much likelier in their place. A source word is uncovered if no target word is linked with it.",
     phrases: ["unsupported", "uncovered"],
   },
   cut: {

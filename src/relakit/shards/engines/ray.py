@@ -51,7 +51,7 @@ class RayCluster:
             raise ValueError(f"--workers must be at least 1, got {workers:,}")
         if not 0 < patience <= LONGEST_PATIENCE:
             raise ValueError(
-                f"--timeout must be above 0 and at most {LONGEST_PATIENCE:,}, got {patience:g}"
+                f"--timeout must be above 0 and at most {LONGEST_PATIENCE:,.0f}, got {patience:g}"
             )
         self._workers = workers
         self._patience = patience
