@@ -220,10 +220,11 @@ class _Teaching:
     def _is_last_round(self) -> bool:
         return self.round == self.request.all_rounds
 
-    @property
-    def _layers(self) -> int:
-        """How many layers this round trains."""
-        return len(self.members) if self.request.both or not self._is_last_round else 1
+    def _layers(self, round: int) -> int:
+        """How many layers a round trains: before the last, also those that only teach."""
+        if self.request.both or round < self.request.all_rounds:
+            return len(self.members)
+        return 1
 
     def train_teachers(self) -> None:
         """All rounds but the last: layers that teach those of the next round.
@@ -249,7 +250,7 @@ class _Teaching:
 
     def _courses(self) -> list[_Course]:
         self.left_out = 0
-        layers, known = self._layers, self.request.by_links
+        layers, known = self._layers(self.round), self.request.by_links
         most = None if self._is_last_round else PAIRS_TO_TEACH
         lessons = self._make("links", self.request.pairs, layers, known=known, most=most)
         valid = self.request.valid
@@ -275,8 +276,11 @@ class _Teaching:
         if settings.minutes is not None:
             # What teachers do not need is left for the layers after them.
             left = max(settings.minutes - self.minutes, _LEAST_MINUTES)
-            settings = replace(settings, minutes=left / self._layers_to_train(number))
-        stage = "training" if self._layers == 1 else f"training {number + 1} of {self._layers}"
+            rounds = range(self.round, self.request.all_rounds + 1)
+            layers_to_train = sum(map(self._layers, rounds)) - number
+            settings = replace(settings, minutes=left / layers_to_train)
+        layers = self._layers(self.round)
+        stage = "training" if layers == 1 else f"training {number + 1} of {layers}"
         member = self.members[number]
         start = time.monotonic()
         with blamed_on(str(member.folder)):
@@ -289,14 +293,6 @@ class _Teaching:
             )
         self.minutes += (time.monotonic() - start) / 60
         return trained
-
-    def _layers_to_train(self, number: int) -> int:
-        """How many layers there are to train from this one on, in this round and those after it."""
-        in_last_round = len(self.members) if self.request.both else 1
-        rounds_after = self.request.all_rounds - self.round
-        if rounds_after == 0:
-            return in_last_round - number
-        return len(self.members) * rounds_after - number + in_last_round
 
     def _tell(self, stage: str, done: int, total: int | None) -> None:
         rounds = self.request.all_rounds
